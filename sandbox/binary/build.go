@@ -8,59 +8,90 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"strings"
-	"sync"
-	"time"
+	"slices"
 )
 
-// make builds every target that is not finished yet, in one go build, so that
-// packages which several of them need are compiled once. What an interruption
-// leaves behind is the finished binaries here and the compiled packages in the
-// Go build cache.
+// make builds every target that is not finished yet, in one go build for each
+// module, so that packages which several targets need are compiled once. What an
+// interruption leaves behind is the finished binaries here and the compiled
+// packages in the Go build cache.
 func (m goModMaker) make(ctx context.Context, st stage) error {
-	var targets []target
-	for _, t := range m.pins.targets(m.arch) {
+	all := m.pins.targets(m.arch)
+	var missing []target
+	for _, t := range all {
 		if !st.has(t.Binary) {
-			targets = append(targets, t)
+			missing = append(missing, t)
 		}
 	}
-	if len(targets) == 0 {
+	if len(missing) == 0 {
 		return nil
 	}
-	tool, out, err := m.workspace(st)
+	temp, out, err := scratch(st)
 	if err != nil {
 		return err
 	}
-	monitor := &monitor{notify: m.notify, started: time.Now(), out: out, targets: targets, of: len(m.names())}
+	monitor := newMonitor(m.notify, out, missing, len(all))
 	stop := monitor.start()
 	defer stop()
-	if err := monitor.count(ctx, tool, targets); err != nil {
-		return goHint(err)
-	}
-	err = tool.run(ctx, buildArgs(out, targets), nil, monitor.compiled)
-	stop()
-	return errors.Join(goHint(err), m.collect(st, out, targets, err))
-}
-
-// workspace makes fresh folders for Go's temporary files and its output. They
-// share a file system with the result, so that Go renames each finished binary
-// into place and a half-written one never has its name.
-func (m goModMaker) workspace(st stage) (goTool, string, error) {
-	temp, out := filepath.Join(st.work, "tmp"), filepath.Join(st.work, "out")
-	for _, dir := range []string{temp, out} {
-		if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
-			return goTool{}, "", err
+	groups := byFolder(missing)
+	for _, g := range groups {
+		if err := monitor.count(ctx, m.tool(g.folder, temp), g.targets); err != nil {
+			return goHint(err)
 		}
 	}
-	tool := goTool{dir: m.dir, env: []string{
+	monitor.begin()
+	for _, g := range groups {
+		err := m.tool(g.folder, temp).run(ctx, buildArgs(out, g.targets), nil, monitor.compiled)
+		monitor.report()
+		if err := errors.Join(goHint(err), collect(st, out, g.targets, err)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buildGroup is the targets of one Go module.
+type buildGroup struct {
+	folder  string
+	targets []target
+}
+
+// byFolder groups targets, keeping their order.
+func byFolder(targets []target) []buildGroup {
+	var groups []buildGroup
+	for _, t := range targets {
+		i := slices.IndexFunc(groups, func(g buildGroup) bool { return g.folder == t.Folder })
+		if i < 0 {
+			i, groups = len(groups), append(groups, buildGroup{folder: t.Folder})
+		}
+		groups[i].targets = append(groups[i].targets, t)
+	}
+	return groups
+}
+
+// scratch makes fresh folders for Go's temporary files and its output. They
+// share a file system with the result, so that Go renames each finished binary
+// into place and a half-written one never has its name.
+func scratch(st stage) (temp, out string, err error) {
+	temp, out = filepath.Join(st.work, "tmp"), filepath.Join(st.work, "out")
+	for _, dir := range []string{temp, out} {
+		if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+			return "", "", err
+		}
+	}
+	return temp, out, nil
+}
+
+// tool is the go command in a module, set up to build static programs.
+func (m goModMaker) tool(folder, temp string) goTool {
+	return goTool{dir: filepath.Join(m.dir, folder), env: []string{
 		"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + m.arch, "GOWORK=off", "GOTMPDIR=" + temp,
 	}}
-	return tool, out, nil
 }
 
 // collect keeps what a build finished, also when the whole of it failed, unless
 // Go itself was killed and may have left anything.
-func (m goModMaker) collect(st stage, out string, targets []target, buildErr error) error {
+func collect(st stage, out string, targets []target, buildErr error) error {
 	var killed killedError
 	if errors.As(buildErr, &killed) {
 		return nil
@@ -107,104 +138,4 @@ func execName(pkg string) string {
 		return path.Base(dir)
 	}
 	return base
-}
-
-// monitor turns what the go command prints into events.
-type monitor struct {
-	notify  Progress
-	started time.Time
-	out     string
-	targets []target
-	of      int
-
-	mutex    sync.Mutex
-	stale    map[string]bool
-	done     int
-	last     string
-	building bool
-	finished map[string]bool
-}
-
-// count learns how many packages have to be compiled; it downloads the modules
-// that are missing.
-func (m *monitor) count(ctx context.Context, tool goTool, targets []target) error {
-	stale := map[string]bool{}
-	m.set("reading the module")
-	err := tool.run(ctx, listArgs(targets), func(line string) {
-		stale[line] = true
-	}, func(line string) {
-		if module, ok := strings.CutPrefix(line, "go: downloading "); ok {
-			m.set("downloading module " + module)
-		}
-	})
-	m.mutex.Lock()
-	m.stale, m.building = stale, err == nil
-	m.mutex.Unlock()
-	return err
-}
-
-func (m *monitor) set(last string) {
-	m.mutex.Lock()
-	m.last = last
-	m.mutex.Unlock()
-}
-
-// compiled takes a line of go build -v, which names each package when its
-// compilation begins.
-func (m *monitor) compiled(line string) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	if m.stale[line] {
-		delete(m.stale, line)
-		m.done++
-		m.last = line
-	}
-}
-
-// start reports every half second until the returned function is called, which
-// may be done twice.
-func (m *monitor) start() (stop func()) {
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		ticker := time.NewTicker(500 * time.Millisecond)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-done:
-				m.report()
-				return
-			case <-ticker.C:
-				m.report()
-			}
-		}
-	}()
-	return sync.OnceFunc(func() {
-		close(done)
-		<-ended
-	})
-}
-
-// report sends the state, and each binary that has appeared since.
-func (m *monitor) report() {
-	m.mutex.Lock()
-	event := Event{Stage: StagePrepare, Name: m.last, Elapsed: time.Since(m.started)}
-	if m.building {
-		event.Stage, event.Done, event.Total = StageBuild, int64(m.done), int64(m.done+len(m.stale))
-	}
-	m.mutex.Unlock()
-	m.notify(event)
-	for _, t := range m.targets {
-		if _, err := os.Lstat(filepath.Join(m.out, execName(t.Package))); err != nil || m.finished[t.Binary] {
-			continue
-		}
-		if m.finished == nil {
-			m.finished = map[string]bool{}
-		}
-		m.finished[t.Binary] = true
-		m.notify(Event{
-			Stage: StageBinary, Name: t.Binary, Elapsed: time.Since(m.started),
-			Done: int64(m.of - len(m.targets) + len(m.finished)), Total: int64(m.of),
-		})
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,6 +45,9 @@ type Project struct {
 	Version string `yaml:"version"`
 	// Module is the Go module whose version must equal Version in hack/node.
 	Module string `yaml:"module"`
+	// Folder is where in hack/node that module's go.mod is; empty for
+	// hack/node itself.
+	Folder string `yaml:"folder"`
 	// Release is nil where the project publishes no binaries.
 	Release *Release `yaml:"release"`
 	// LDFlags are linker flags for the gomod source, with placeholders.
@@ -178,6 +182,8 @@ type target struct {
 	Binary  string
 	Package string
 	LDFlags string
+	// Folder is the Go module's place below the module directory.
+	Folder string
 }
 
 // targets lists what the gomod source builds. The symbol table is left out, as
@@ -190,7 +196,9 @@ func (p *Pins) targets(arch string) []target {
 			for _, f := range project.LDFlags {
 				flags = append(flags, project.expand(f, b.Name, arch))
 			}
-			targets = append(targets, target{Binary: b.Name, Package: b.Package, LDFlags: strings.Join(flags, " ")})
+			targets = append(targets, target{
+				Binary: b.Name, Package: b.Package, LDFlags: strings.Join(flags, " "), Folder: project.Folder,
+			})
 		}
 	}
 	return targets
@@ -229,6 +237,9 @@ func (p Project) validate() error {
 	}
 	if p.Release != nil {
 		problems = append(problems, p.Release.validate())
+	}
+	if p.Folder != "" && !filepath.IsLocal(p.Folder) {
+		problems = append(problems, fmt.Errorf("folder %q is not below the module", p.Folder))
 	}
 	return errors.Join(problems...)
 }
