@@ -119,9 +119,14 @@ func buildArgs(out string, targets []target) []string {
 	return args
 }
 
+// staleFormat prints a package unless it is in the build cache. Go calls every
+// program stale that is not in GOBIN, and says in these words that its package
+// is compiled.
+const staleFormat = `{{if and .Stale (ne .StaleReason "not installed but available in build cache")}}{{.ImportPath}}{{end}}`
+
 // listArgs is the go command that lists the packages which have to be compiled.
 func listArgs(targets []target) []string {
-	args := []string{"list", "-deps", "-trimpath", "-buildvcs=false", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}
+	args := []string{"list", "-deps", "-trimpath", "-buildvcs=false", "-f", staleFormat}
 	for _, t := range targets {
 		args = append(args, t.Package)
 	}
