@@ -237,6 +237,8 @@ func TestPackTree(t *testing.T) {
 		"core/hook.sh":             {Data: []byte("#!/bin/sh\n"), Mode: 0o755},
 		".git/config":              {Data: []byte("secret")},
 		"core/.gitignore":          {Data: []byte("*")},
+		"README.md":                {Data: []byte("beside")},
+		"testdata/x":               {Data: []byte("beside")},
 		"core/link":                {Data: []byte("hook.sh"), Mode: fs.ModeSymlink},
 	}
 	origin := images.Origin{Source: "https://example.org/tree.git", Revision: "main@sha1:abc"}

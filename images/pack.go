@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -40,8 +41,9 @@ func (o Origin) annotations() map[string]string {
 
 // PackTree makes a Flux OCI artifact of a package tree. Its root is the root
 // of tree. The digest depends on the names, contents and executable bits of
-// the files and on the origin, and on nothing else. Left out are Git's own
-// files and everything that is neither file nor directory.
+// the files and on the origin, and on nothing else. Left out are what stands
+// beside the groups of packages (core, system, apps, extra, library), Git's
+// own files, and everything that is neither file nor directory.
 func PackTree(tree fs.FS, origin Origin) (v1.Image, error) {
 	packed, err := packFiles(tree)
 	if err != nil {
@@ -66,7 +68,7 @@ func packFiles(tree fs.FS) ([]byte, error) {
 		if err != nil || name == "." {
 			return err
 		}
-		if strings.HasPrefix(d.Name(), ".git") {
+		if ignored(name) {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
@@ -84,6 +86,16 @@ func packFiles(tree fs.FS) ([]byte, error) {
 		return nil, err
 	}
 	return buf.Bytes(), nil
+}
+
+func ignored(name string) bool {
+	group, _, inside := strings.Cut(name, "/")
+	switch group {
+	case "core", "system", "apps", "extra", "library":
+		return inside && strings.HasPrefix(path.Base(name), ".git")
+	default:
+		return true
+	}
 }
 
 func packFile(archive *tar.Writer, tree fs.FS, name string, d fs.DirEntry) error {
