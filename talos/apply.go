@@ -28,41 +28,48 @@ const (
 	Rebooting Change = "rebooting"
 )
 
+// Applied is the outcome for one node.
+type Applied struct {
+	Change Change
+	// Warnings name what the node does without, of what its config asks for.
+	Warnings []string
+}
+
 // errForeign is the state of a machine that this cluster's credentials do not open.
 var errForeign = errors.New("it runs with a config of another cluster and takes none of this one; " +
 	"reset the machine, or remove the sandbox and start it again")
 
 // Apply gives every node its machine config, and waits for the machine API of each as long as the context allows. The
 // result tells what changed on each node.
-func (c *Cluster) Apply(ctx context.Context) (map[string]Change, error) {
+func (c *Cluster) Apply(ctx context.Context) (map[string]Applied, error) {
 	var mu sync.Mutex
 
-	changes := map[string]Change{}
+	changes := map[string]Applied{}
 	nodes := c.bundle.Nodes()
 	w := c.start(StepApply, nodes...)
 
 	err := w.each(ctx, nodes, func(ctx context.Context, node config.Node) error {
 		return w.until(ctx, node.Name, func(ctx context.Context) (string, bool, error) {
-			change, err := c.applyTo(ctx, node)
+			applied, err := c.applyTo(ctx, node)
 			if err != nil {
 				return outcome(err)
 			}
 
 			mu.Lock()
-			changes[node.Name] = change
+			changes[node.Name] = applied
 			mu.Unlock()
 
-			return string(change), true, nil
+			return string(applied.Change), true, nil
 		})
 	})
 
 	return changes, err
 }
 
-func (c *Cluster) applyTo(ctx context.Context, node config.Node) (Change, error) {
+func (c *Cluster) applyTo(ctx context.Context, node config.Node) (Applied, error) {
 	stage, err := c.probe(ctx, node)
 	if err != nil {
-		return "", err
+		return Applied{}, err
 	}
 
 	switch stage {
@@ -71,56 +78,55 @@ func (c *Cluster) applyTo(ctx context.Context, node config.Node) (Change, error)
 	case Configured:
 		return c.update(ctx, node)
 	default:
-		return "", permanent{errForeign}
+		return Applied{}, permanent{errForeign}
 	}
 }
 
 // install gives a machine in maintenance its config. There is no trust yet on either side.
-func (c *Cluster) install(ctx context.Context, node config.Node) (Change, error) {
+func (c *Cluster) install(ctx context.Context, node config.Node) (Applied, error) {
 	//nolint:gosec // A machine in maintenance has only a certificate it signed itself.
 	cl, err := c.connect(ctx, node, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12})
 	if err != nil {
-		return "", err
+		return Applied{}, err
 	}
 	defer cl.Close() //nolint:errcheck // The request's outcome is what matters.
 
-	_, err = cl.ApplyConfiguration(ctx, &machine.ApplyConfigurationRequest{
-		Data: c.bundle.MachineConfig(node.Name),
-		Mode: machine.ApplyConfigurationRequest_AUTO,
-	})
+	reply, err := c.give(ctx, cl, node, false)
 
-	return Installed, final(err)
+	return Applied{Change: Installed, Warnings: reply.GetWarnings()}, err
 }
 
 // update gives a running node its config when that differs from the one it has.
-func (c *Cluster) update(ctx context.Context, node config.Node) (Change, error) {
+func (c *Cluster) update(ctx context.Context, node config.Node) (Applied, error) {
 	cl, err := c.client(ctx, node)
 	if err != nil {
-		return "", err
+		return Applied{}, err
 	}
 
-	plan, err := c.replace(ctx, cl, node, true)
+	plan, err := c.give(ctx, cl, node, true)
 	if err != nil {
-		return "", err
+		return Applied{}, err
 	}
 
 	if sameConfig(plan) {
-		return Unchanged, nil
+		return Applied{Change: Unchanged, Warnings: plan.GetWarnings()}, nil
 	}
 
-	done, err := c.replace(ctx, cl, node, false)
+	reply, err := c.give(ctx, cl, node, false)
 	if err != nil {
-		return "", err
+		return Applied{}, err
 	}
 
-	if done.GetMode() == machine.ApplyConfigurationRequest_REBOOT {
-		return Rebooting, nil
+	change := Updated
+	if reply.GetMode() == machine.ApplyConfigurationRequest_REBOOT {
+		change = Rebooting
 	}
 
-	return Updated, nil
+	return Applied{Change: change, Warnings: reply.GetWarnings()}, nil
 }
 
-func (c *Cluster) replace(ctx context.Context, cl *client.Client, node config.Node, dryRun bool) (*machine.ApplyConfiguration, error) {
+// give sends the node's config; the node itself finds out whether the change needs a reboot.
+func (c *Cluster) give(ctx context.Context, cl *client.Client, node config.Node, dryRun bool) (*machine.ApplyConfiguration, error) {
 	reply, err := cl.ApplyConfiguration(ctx, &machine.ApplyConfigurationRequest{
 		Data:   c.bundle.MachineConfig(node.Name),
 		Mode:   machine.ApplyConfigurationRequest_AUTO,

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -37,10 +39,15 @@ func (b *Bundle) Warnings() []string { return slices.Clone(b.warnings) }
 // KubernetesCA is the certificate of the Kubernetes CA as PEM.
 func (b *Bundle) KubernetesCA() []byte { return slices.Clone(b.secrets.Certs.K8s.Crt) }
 
-// WriteMachineConfigs writes each config to DIR/NODE.yaml, mode 0600.
+// WriteMachineConfigs writes each config to DIR/NODE.yaml, mode 0600. Files that are right are left alone.
 func (b *Bundle) WriteMachineConfigs(dir string) error {
 	for _, node := range b.options.Nodes {
-		if err := writePrivate(filepath.Join(dir, node.Name+".yaml"), b.configs[node.Name]); err != nil {
+		path := filepath.Join(dir, node.Name+".yaml")
+		if data, err := os.ReadFile(path); err == nil && bytes.Equal(data, b.configs[node.Name]) {
+			continue
+		}
+
+		if err := writePrivate(path, b.configs[node.Name]); err != nil {
 			return err
 		}
 	}

@@ -51,6 +51,19 @@ func Generate(opts Options, secrets *Secrets) (*Bundle, error) {
 	return b, nil
 }
 
+// Check tells whether Generate takes the options, patches included. It needs no secrets and writes nothing, so that bad
+// input is found before a sandbox is begun.
+func Check(opts Options) error {
+	secrets, err := NewSecrets()
+	if err != nil {
+		return err
+	}
+
+	_, err = Generate(opts, secrets)
+
+	return err
+}
+
 // encode leaves out the comments: the machinery's are longer than the config.
 func encode(cfg machinery.Encoder) ([]byte, error) {
 	return cfg.EncodeBytes(encoder.WithComments(encoder.CommentsDisabled))

@@ -76,6 +76,7 @@ func TestGenerateNamesThePatchThatBreaksTheConfig(t *testing.T) {
 
 			_, err := config.Generate(opts, fixedSecrets(t))
 			wantLine(t, err, c.want...)
+			wantLine(t, config.Check(opts), c.want...)
 		})
 	}
 }
@@ -84,7 +85,7 @@ func TestPatchesThatAreValidTogether(t *testing.T) {
 	opts := options()
 	opts.Patches.All = patches(t, "cluster: {network: {cni: {name: calico}}}", "cluster: {network: {cni: {name: none}}}")
 
-	if _, err := config.Generate(opts, fixedSecrets(t)); err != nil {
+	if err := config.Check(opts); err != nil {
 		t.Fatal(err)
 	}
 }
