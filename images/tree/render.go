@@ -180,15 +180,20 @@ func merged(base, over map[string]any) map[string]any {
 // execution matches what Helm puts around the message of a template's `fail`.
 var execution = regexp.MustCompile(`(?s)^execution error at \(([^)]*)\): (.*)$`)
 
+// schemaHead is what Helm puts before the list of a schema's complaints.
+const schemaHead = "values don't meet the specifications of the schema(s) in the following chart(s):\n"
+
 // plain reduces an error of Helm to what its author said, in one line.
 func plain(err error) error {
 	text := err.Error()
 	if match := execution.FindStringSubmatch(text); match != nil {
 		return errors.New(match[2])
 	}
-	if details, ok := strings.CutPrefix(text, "values don't meet the specifications of the schema(s) in the following chart(s):\n"); ok {
-		_, details, _ = strings.Cut(details, ":\n")
-		return fmt.Errorf("values do not fit the chart: %s", strings.ReplaceAll(strings.TrimPrefix(strings.TrimSpace(details), "- "), "\n- ", "; "))
+	if details, ok := strings.CutPrefix(text, schemaHead); ok {
+		_, details, _ = strings.Cut(details, ":\n- ")
+		lines := strings.Split(strings.TrimSpace(details), "\n- ")
+		slices.Sort(lines)
+		return fmt.Errorf("values do not fit the chart: %s", strings.Join(lines, "; "))
 	}
 	return err
 }
