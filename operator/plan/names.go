@@ -1,10 +1,13 @@
 package plan
 
 import (
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
@@ -56,4 +59,11 @@ func owner(kind string, obj metav1.Object) metav1.OwnerReference {
 		UID:        obj.GetUID(),
 		Controller: &controller,
 	}
+}
+
+// sortedKeys returns the keys of m in the order of their text.
+func sortedKeys[V any](m map[types.NamespacedName]V) []types.NamespacedName {
+	return slices.SortedFunc(maps.Keys(m), func(a, b types.NamespacedName) int {
+		return strings.Compare(a.String(), b.String())
+	})
 }

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 
 	"github.com/cozystack/cozydev/operator/api/v1alpha1"
 )
@@ -104,4 +104,35 @@ func VariantNames(src *v1alpha1.PackageSource) string {
 		names[i] = variant.Name
 	}
 	return strings.Join(names, ",")
+}
+
+// PackageStatus is the status of pkg after decision was carried out. Releases are those it has now, and actErr says
+// why carrying it out failed.
+func PackageStatus(
+	pkg *v1alpha1.Package, decision Decision, releases []*helmv2.HelmRelease, actErr error,
+) v1alpha1.PackageStatus {
+	status := *pkg.Status.DeepCopy()
+	status.Dependencies = decision.Dependencies
+	ready := decision.Ready
+	if actErr != nil {
+		ready = failed(actErr)
+	}
+	counts, released := ReleasesStatus(releases)
+	if counts.Total == 0 && ready.Status != metav1.ConditionTrue {
+		released.Status, released.Reason = metav1.ConditionFalse, v1alpha1.ReasonReleasesProgressing
+		released.Message = "no release has been made yet"
+	}
+	status.Releases = &counts
+	for _, condition := range []metav1.Condition{ready, released} {
+		condition.ObservedGeneration = pkg.Generation
+		meta.SetStatusCondition(&status.Conditions, condition)
+	}
+	return status
+}
+
+func failed(err error) metav1.Condition {
+	return metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse,
+		Reason: v1alpha1.ReasonHelmReleaseFailed, Message: err.Error(),
+	}
 }
