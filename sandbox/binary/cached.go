@@ -3,7 +3,6 @@ package binary
 import (
 	"context"
 	"path/filepath"
-	"time"
 )
 
 // maker makes a set of binaries that the store keeps.
@@ -61,27 +60,4 @@ func (c cachedSource) provide(ctx context.Context) (Set, error) {
 
 func (c cachedSource) set(dir string) Set {
 	return Set{Dir: dir, Source: c.name, Names: c.maker.names()}
-}
-
-// timing holds the durations that tests shorten.
-type timing struct {
-	// probe bounds the question whether releases can be reached.
-	probe time.Duration
-	// stall ends a download attempt that receives nothing for so long.
-	stall time.Duration
-	// firstDelay is the pause before the second attempt; it doubles.
-	firstDelay time.Duration
-}
-
-func (t timing) complete() timing {
-	if t.probe == 0 {
-		t.probe = 3 * time.Second
-	}
-	if t.stall == 0 {
-		t.stall = 30 * time.Second
-	}
-	if t.firstDelay == 0 {
-		t.firstDelay = 500 * time.Millisecond
-	}
-	return t
 }

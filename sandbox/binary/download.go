@@ -5,22 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 )
-
-// maxAttempts is how often in a row a download may fail without receiving
-// anything. An attempt that got further starts the count again.
-const maxAttempts = 5
-
-// maxDelay bounds the pause between two attempts.
-const maxDelay = 10 * time.Second
 
 var errStalled = errors.New("the server went silent")
 
@@ -50,11 +41,6 @@ func newClient() *http.Client {
 		},
 	}
 }
-
-// permanentError is one that another attempt would meet again.
-type permanentError struct{ error }
-
-func (e permanentError) Unwrap() error { return e.error }
 
 // fetch appends to the file at part until it holds all of url. It does not
 // verify. report is called with the bytes there are and the bytes there will
@@ -151,68 +137,6 @@ func (d downloader) text(ctx context.Context, url, scratch string) (string, erro
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, 1<<20))
 	return string(data), err
-}
-
-type responseAction int
-
-const (
-	actionFail responseAction = iota
-	actionAppend
-	actionReplace
-	actionRestart
-	actionComplete
-)
-
-// action decides what an answer to a request for the bytes from offset means.
-func action(r *http.Response, offset int64) responseAction {
-	contentRange := r.Header.Get("Content-Range")
-	switch r.StatusCode {
-	case http.StatusOK:
-		return actionReplace
-	case http.StatusPartialContent:
-		if strings.HasPrefix(contentRange, fmt.Sprintf("bytes %d-", offset)) {
-			return actionAppend
-		}
-		return actionRestart
-	case http.StatusRequestedRangeNotSatisfiable:
-		if contentRange == fmt.Sprintf("bytes */%d", offset) {
-			return actionComplete
-		}
-		return actionRestart
-	default:
-		return actionFail
-	}
-}
-
-// statusError tells whether it may go away by itself (RFC 9110, section 15).
-func statusError(r *http.Response) error {
-	err := fmt.Errorf("the server answered %q", r.Status)
-	switch r.StatusCode {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
-		return err
-	}
-	if r.StatusCode >= 500 {
-		return err
-	}
-	return permanentError{err}
-}
-
-// permanent tells whether trying again is of no use: the request is wrong, or
-// the trouble is on this side.
-func permanent(err error) bool {
-	var refused permanentError
-	var local *fs.PathError
-	return errors.As(err, &refused) || errors.As(err, &local)
-}
-
-// backoff is the pause after the given number of failures: doubled each time,
-// with a quarter of jitter so that parallel downloads spread out.
-func backoff(first time.Duration, failures int, random float64) time.Duration {
-	delay := first << (failures - 1)
-	if delay > maxDelay {
-		delay = maxDelay
-	}
-	return delay + time.Duration(random*float64(delay)/4)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -65,19 +65,19 @@ func (g goTool) run(ctx context.Context, args []string, stdout, stderr func(stri
 		})
 	})
 	readers.Wait()
-	err = cmd.Wait()
-	if err == nil {
+	if err = cmd.Wait(); err == nil {
 		return nil
+	}
+	err = fmt.Errorf("running go %s: %w:\n%s", args[0], err, tail)
+	if ctx.Err() != nil {
+		err = fmt.Errorf("running go %s: %w", args[0], ctx.Err())
 	}
 	if !cmd.ProcessState.Exited() {
 		// Whatever of the group outlived its leader has no business here.
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		err = killedError{err}
 	}
-	if ctx.Err() != nil {
-		return errors.Join(ctx.Err(), err)
-	}
-	return fmt.Errorf("running go %s: %w:\n%s", args[0], err, tail)
+	return err
 }
 
 // eachLine calls f for every line until the end; a nil f discards them.
