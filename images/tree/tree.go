@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
-
-	"sigs.k8s.io/yaml"
 )
 
 // platformPath is where every tree keeps its platform chart.
@@ -73,45 +70,4 @@ func (t *Tree) Check(variant string, values map[string]any) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
-}
-
-// Check is something to be seen in a running platform: a pod of the image with
-// the arguments that ends well within the timeout.
-type Check struct {
-	// Path of the package's folder. It is not in the file.
-	Path        string   `json:"-"`
-	Name        string   `json:"name"`
-	Description string   `json:"description"`
-	Image       string   `json:"image"`
-	Args        []string `json:"args"`
-	// Timeout as Go writes durations.
-	Timeout string `json:"timeout"`
-}
-
-// Checks reads the checks.yaml of every package folder, ordered by folder. A
-// name that is used twice is an error.
-func (t *Tree) Checks() ([]Check, error) {
-	files, err := fs.Glob(t.files, "*/*/checks.yaml")
-	if err != nil {
-		return nil, fmt.Errorf("listing checks: %w", err)
-	}
-	var all []Check
-	for _, file := range files {
-		raw, err := fs.ReadFile(t.files, file)
-		if err != nil {
-			return nil, fmt.Errorf("reading checks: %w", err)
-		}
-		var checks []Check
-		if err := yaml.UnmarshalStrict(raw, &checks); err != nil {
-			return nil, fmt.Errorf("reading checks %q: %w", file, err)
-		}
-		for _, check := range checks {
-			check.Path = path.Dir(file)
-			if slices.ContainsFunc(all, func(other Check) bool { return other.Name == check.Name }) {
-				return nil, fmt.Errorf("reading checks %q: check %q exists already; choose another name", file, check.Name)
-			}
-			all = append(all, check)
-		}
-	}
-	return all, nil
 }

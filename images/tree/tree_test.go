@@ -63,7 +63,6 @@ func files() fstest.MapFS {
 		"system/a/values-more.yaml":         file("more: file\n"),
 		"system/a/templates/configmap.yaml": file(chartTemplate),
 		"system/a/templates/NOTES.txt":      file("no object"),
-		"system/a/checks.yaml":              file("- {name: one, image: i, args: [x], timeout: 1s}\n"),
 	}
 }
 
@@ -136,21 +135,5 @@ func TestBroken(t *testing.T) {
 	}
 	if err := tree.Open(files()).Check("default", nil); err != nil {
 		t.Errorf("the tree as it should be: %v", err)
-	}
-}
-
-func TestChecks(t *testing.T) {
-	tr := files()
-	checks, err := tree.Open(tr).Checks()
-	if err != nil || len(checks) != 1 || checks[0].Path != "system/a" || checks[0].Args[0] != "x" {
-		t.Fatalf("checks %+v, error %v", checks, err)
-	}
-	tr["system/b/checks.yaml"] = tr["system/a/checks.yaml"]
-	if _, err := tree.Open(tr).Checks(); err == nil || !strings.Contains(err.Error(), `check "one" exists already`) {
-		t.Errorf("a name twice: error %v", err)
-	}
-	tr["system/b/checks.yaml"] = &fstest.MapFile{Data: []byte("- {nam: two}\n")}
-	if _, err := tree.Open(tr).Checks(); err == nil || !strings.Contains(err.Error(), "system/b/checks.yaml") {
-		t.Errorf("an unknown field: error %v", err)
 	}
 }
