@@ -4,8 +4,9 @@
 //
 //	valuesdoc [--check] CHART...
 //
-// Each CHART is a folder <group>/<name>. With --check nothing is written, and
-// a file that is not up to date is an error.
+// Each CHART is a folder <group>/<name>; whatever has no values is passed over,
+// so that packages/*/* will do. With --check nothing is written, and a file that
+// is not up to date is an error.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"sigs.k8s.io/yaml"
 )
@@ -33,6 +35,9 @@ func main() {
 
 func generate(chart string, check bool) error {
 	values, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
