@@ -34,13 +34,12 @@ func (s *service) ApplyConfiguration(ctx context.Context, request *machine.Apply
 	if err != nil {
 		return nil, err
 	}
+	wanted := application{cfg: cfg, mode: mode, timeout: tryTimeout(request), first: callerFrom(ctx).maintenance}
 	var plan Plan
 	if request.GetDryRun() {
-		plan, err = s.dryRun(cfg, mode)
+		plan, err = s.dryRun(wanted)
 	} else {
-		plan, err = s.trials.apply(ctx, application{
-			cfg: cfg, mode: mode, timeout: tryTimeout(request), first: callerFrom(ctx).maintenance,
-		})
+		plan, err = s.trials.apply(ctx, wanted)
 	}
 	if err != nil {
 		return nil, err
@@ -68,13 +67,13 @@ func loadConfig(data []byte) (config.Provider, []string, error) {
 	return cfg, warnings, nil
 }
 
-// dryRun says what applying cfg would do and how it differs from the config in force.
-func (s *service) dryRun(cfg config.Provider, mode ApplyMode) (Plan, error) {
+// dryRun says what an application would do and how its config differs from the one in force.
+func (s *service) dryRun(wanted application) (Plan, error) {
 	current := s.machine.Config()
-	if err := checkMode(mode, current); err != nil {
+	if err := wanted.check(current); err != nil {
 		return Plan{}, err
 	}
-	plan, err := s.machine.Plan(cfg, mode)
+	plan, err := s.machine.Plan(wanted.cfg, wanted.mode)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -82,7 +81,7 @@ func (s *service) dryRun(cfg config.Provider, mode ApplyMode) (Plan, error) {
 		plan.Details = "Dry run summary:\n" + plan.Details + "\nThe node is in maintenance mode and does not have a config yet."
 		return plan, nil
 	}
-	diff, err := diffConfigs(current, cfg)
+	diff, err := diffConfigs(current, wanted.cfg)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -90,10 +89,13 @@ func (s *service) dryRun(cfg config.Provider, mode ApplyMode) (Plan, error) {
 	return plan, nil
 }
 
-// checkMode refuses the modes that need a config to fall back to while there is none.
-func checkMode(mode ApplyMode, current config.Provider) error {
-	if current == nil && (mode == ApplyTry || mode == ApplyStaged) {
-		return fmt.Errorf("applying a machine config with mode %q in maintenance mode: %w\nuse mode auto", mode, ErrUnsupported)
+// check refuses an application by anyone to a node that has a config, and the modes that need one while there is none.
+func (a application) check(current config.Provider) error {
+	if a.first && current != nil {
+		return errConfigured
+	}
+	if current == nil && (a.mode == ApplyTry || a.mode == ApplyStaged) {
+		return fmt.Errorf("applying a machine config with mode %q in maintenance mode: %w\nuse mode auto", a.mode, ErrUnsupported)
 	}
 	return nil
 }

@@ -40,8 +40,7 @@ func (k *keeper) identify(ctx context.Context) (caller, error) {
 	}
 	info, ok := sender.AuthInfo.(credentials.TLSInfo)
 	if !ok || len(info.State.PeerCertificates) == 0 {
-		return caller{}, status.Error(codes.Unauthenticated,
-			"the node has its config and left maintenance mode\nconnect again with the client certificate in the talosconfig")
+		return caller{}, errConfigured
 	}
 	certs := info.State.PeerCertificates
 	if err := k.verifyClient(m, certs); err != nil {

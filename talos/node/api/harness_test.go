@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,9 +33,14 @@ type cluster struct {
 	trust  int // of trustd, on every node
 }
 
+// testSecrets makes the secrets that all tests share. Those of an older Talos have no RSA key, which would take seconds.
+var testSecrets = sync.OnceValues(func() (*secrets.Bundle, error) {
+	return secrets.NewBundle(secrets.NewClock(), config.TalosVersion1_6)
+})
+
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	bundle, err := secrets.NewBundle(secrets.NewClock(), config.TalosVersionCurrent)
+	bundle, err := testSecrets()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,6 +49,16 @@ func newCluster(t *testing.T) *cluster {
 		t.Fatal(err)
 	}
 	return &cluster{t: t, bundle: bundle, input: input, port: freePort(t), trust: freePort(t)}
+}
+
+// strangerCA makes the machine CA of another cluster.
+func strangerCA(t *testing.T) *x509.PEMEncodedCertificateAndKey {
+	t.Helper()
+	ca, err := secrets.NewTalosCA(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x509.NewCertificateAndKeyFromCertificateAuthority(ca)
 }
 
 func freePort(t *testing.T) int {

@@ -12,9 +12,12 @@ import (
 	"github.com/siderolabs/crypto/x509"
 )
 
-// issueRetry is how long a worker waits between two rounds of asking the control planes for its certificate. Their
-// trustd listens within a second of their config, so a short wait is what makes workers reachable soon.
-const issueRetry = 500 * time.Millisecond
+// A worker waits issueRetry and then ever longer, up to maxIssueRetry, between two rounds of asking the control planes for
+// its certificate. Their trustd listens within a second of their config, so the first waits are short.
+const (
+	issueRetry    = 250 * time.Millisecond
+	maxIssueRetry = 5 * time.Second
+)
 
 // keeper holds the node's certificates and keeps them in step with its config.
 type keeper struct {
@@ -129,20 +132,25 @@ func (k *keeper) set(pairs *keypairs) {
 
 // run fetches a worker's certificates from the control planes when they are due, until ctx ends.
 func (k *keeper) run(ctx context.Context) {
+	wait := issueRetry
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-k.wanted:
 		}
-		if err := k.fetch(ctx); err != nil {
-			k.logger.Warn("no API certificate yet, asking again", "error", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(issueRetry):
-				k.want()
-			}
+		err := k.fetch(ctx)
+		if err == nil {
+			wait = issueRetry
+			continue
 		}
+		k.logger.Warn("no API certificate yet, asking again", "in", wait, "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+			k.want()
+		}
+		wait = min(2*wait, maxIssueRetry)
 	}
 }
 

@@ -119,6 +119,7 @@ func (s *Server) followConfig(ctx context.Context) error {
 	for {
 		m, ok := s.keeper.material()
 		if ok {
+			s.service.maintenance.leave()
 			s.keeper.want()
 		}
 		if wanted := ok && m.controlPlane && m.canSign(); wanted != signing {

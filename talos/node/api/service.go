@@ -15,8 +15,9 @@ import (
 type service struct {
 	machine.UnimplementedMachineServiceServer
 
-	machine Machine
-	trials  *trials
+	machine     Machine
+	trials      *trials
+	maintenance maintenance
 	// changed is called after a config was applied.
 	changed func()
 	logger  *slog.Logger
@@ -49,11 +50,17 @@ func (s *service) unary(ctx context.Context, request any, info *grpc.UnaryServer
 }
 
 func (s *service) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	if err := authorize(s.rules, info.FullMethod, callerFrom(stream.Context())); err != nil {
+	who := callerFrom(stream.Context())
+	if err := authorize(s.rules, info.FullMethod, who); err != nil {
 		return err
+	}
+	if who.maintenance {
+		return statusOf(s.maintenance.handle(srv, stream, s.inMaintenance, handle))
 	}
 	return statusOf(handle(srv, stream))
 }
+
+func (s *service) inMaintenance() bool { return !configured(s.machine.Config()) }
 
 // Version implements machine.MachineServiceServer. The version is that of the Talos whose API this is, because clients
 // compare it with their own.

@@ -48,10 +48,7 @@ func (t *trials) apply(ctx context.Context, a application) (Plan, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	previous := t.machine.Config()
-	if a.first && previous != nil {
-		return Plan{}, fmt.Errorf("applying a machine config without a client certificate: %w: the node was configured meanwhile", ErrNotReady)
-	}
-	if err := checkMode(a.mode, previous); err != nil {
+	if err := a.check(previous); err != nil {
 		return Plan{}, err
 	}
 	if t.current != nil {

@@ -41,8 +41,7 @@ func TestWorkerGetsItsCertificateFromTrustd(t *testing.T) {
 func TestTrustd(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	_, server := c.start("cp1", "127.0.0.2", c.config(machine.TypeControlPlane))
-	server.Refresh()
+	c.start("cp1", "127.0.0.2", c.config(machine.TypeControlPlane))
 	ctx := testContext(t)
 	endpoint := net.JoinHostPort("127.0.0.2", strconv.Itoa(c.trust))
 	token, ca := c.bundle.TrustdInfo.Token, c.bundle.Certs.OS.Crt
@@ -74,7 +73,7 @@ func TestTrustd(t *testing.T) {
 	wantCode(t, "a wrong token", err, codes.Unauthenticated)
 	_, err = api.RequestCertificate(ctx, []string{endpoint}, token, ca, []byte("garbage"))
 	wantCode(t, "a request that is none", err, codes.InvalidArgument)
-	_, err = api.RequestCertificate(ctx, []string{endpoint}, token, newCluster(t).bundle.Certs.OS.Crt, request)
+	_, err = api.RequestCertificate(ctx, []string{endpoint}, token, strangerCA(t).Crt, request)
 	if err == nil || !strings.Contains(err.Error(), endpoint) {
 		t.Errorf("a server of another cluster: %v", err)
 	}
